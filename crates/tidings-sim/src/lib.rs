@@ -98,7 +98,7 @@
 // | file | what |
 // |---|---|
 // | `decisions.rs` | the stream of decisions |
-// | `run.rs` | one run |
+// | `run.rs`, `lives.rs` | one run, and the nodes that are up in it |
 // | `sim.rs`, `strategy.rs` | which runs are made, and what becomes of one that fails |
 // | `place.rs` | where a simulation was started, what the environment asks of it, and where its files go |
 // | `panics.rs` | panics inside of a run are caught, and told in its report |
@@ -114,6 +114,7 @@ mod chart;
 mod decisions;
 mod failure;
 pub mod linear;
+mod lives;
 mod net;
 mod nodes;
 mod panics;

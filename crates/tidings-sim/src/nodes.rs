@@ -22,6 +22,8 @@ pub(crate) struct Nodes {
     all: Vec<State>,
     /// What the loop is to do before it goes on.
     orders: VecDeque<Order>,
+    /// One of the clocks was set since somebody asked.
+    clock_set: bool,
 }
 
 /// Makes a node's program.
@@ -117,6 +119,7 @@ impl Default for Nodes {
         Self {
             all: vec![program],
             orders: VecDeque::new(),
+            clock_set: false,
         }
     }
 }
@@ -124,6 +127,11 @@ impl Default for Nodes {
 impl Nodes {
     pub(crate) fn clock(&self, node: usize) -> Clock {
         self.all[node].clock
+    }
+
+    /// Since this was asked, that is.
+    pub(crate) fn were_clocks_set(&mut self) -> bool {
+        std::mem::take(&mut self.clock_set)
     }
 
     /// What it is called; its address, where no node is.
@@ -291,8 +299,12 @@ impl Node {
         self.world.lock().nodes.all[self.node].up
     }
 
-    /// Pulls its plug: its tasks are gone, its connections are reset, nobody listens at its ports. What it had sent
+    /// Kills it: its tasks are gone, its connections are reset, nobody listens at its ports. What it had sent
     /// arrives; of what a cut link holds it is decided whether that does, too, when it is healed.
+    ///
+    /// So others hear of it at once, as where a system goes on whose process was killed. A machine that is off is
+    /// silent: [`partition`](Self::partition) it from the others first, and [`heal`](Self::heal) that when it is to
+    /// answer again.
     ///
     /// # Panics
     /// If it is the program itself.
@@ -379,6 +391,7 @@ impl Node {
         let mut engine = self.world.lock();
         let now = engine.now;
         engine.nodes.all[self.node].clock.set(now, ahead, drift);
+        engine.nodes.clock_set = true;
         engine
             .net
             .sights

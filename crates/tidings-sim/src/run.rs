@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use tidings::Runtime;
 use tidings::sched::{self, Ledger, keep_books};
-use tidings::{JoinHandle, Runtime};
 
 use crate::chart::{Chart, Drawing};
 use crate::decisions::{About, Asked, Decisions, Diverged};
 use crate::failure::{Kind, Trouble};
+use crate::lives::{Life, Lives, Root};
 use crate::nodes::{Order, part_of};
 use crate::panics::{self, Panicked};
 use crate::socket::NodeNetwork;
@@ -70,7 +71,7 @@ pub(crate) fn run(
             let mut run = Run {
                 world: &world,
                 rules,
-                lives: Vec::new(),
+                lives: Lives::default(),
                 started: 0,
                 tasks: Vec::new(),
                 last: Last::default(),
@@ -131,34 +132,6 @@ pub(crate) fn run(
     }
 }
 
-/// A node that is up.
-struct Life {
-    node: usize,
-    /// Among its own.
-    incarnation: u64,
-    /// Among all lives of all nodes.
-    number: u32,
-    name: String,
-    runtime: Runtime,
-    root: Root,
-    /// Where its program was started.
-    at: &'static Location<'static>,
-}
-
-impl Life {
-    /// The first panic in it that nobody has heard of.
-    fn end(self) -> Option<Trouble> {
-        let unheard = self.runtime.end().err()?;
-        let (_, message) = unheard.iter().next()?;
-        let trouble = Trouble::new(Kind::Panic, unheard.to_string()).at(panics::line_of(message));
-        Some(match self.node {
-            0 => trouble,
-            _ => trouble.of_node(&self.name),
-        })
-    }
-}
-
-type Root = JoinHandle<Result<(), String>>;
 /// What is waited for on this thread.
 type Waits = BTreeMap<usize, String>;
 
@@ -182,7 +155,7 @@ struct Run<'a> {
     world: &'a World,
     rules: &'a Rules,
     /// The program itself, and the nodes it has started.
-    lives: Vec<Life>,
+    lives: Lives,
     started: u32,
     /// Those that could run, while somebody wants to know.
     tasks: Vec<u64>,
@@ -207,6 +180,7 @@ impl Run<'_> {
                 world: self.world.clone(),
                 node,
                 life: self.started,
+                bell: self.lives.bell(self.started),
                 interrupts: self.rules.interrupts,
             })
             .network(Arc::new(network));
@@ -241,7 +215,7 @@ impl Run<'_> {
     /// `waited`: what was waited for before.
     fn drive(&mut self, waited: &Waits) -> Option<Trouble> {
         loop {
-            if self.lives[0].root.is_finished() {
+            if self.lives.program().root.is_finished() {
                 return self.ended(waited);
             }
             match self.turn() {
@@ -261,7 +235,7 @@ impl Run<'_> {
     /// Runs one task, or moves time on. `false`: there is nothing to do either way.
     fn turn(&mut self) -> Result<bool, Trouble> {
         self.obey();
-        let ready = self.ready();
+        let ready = self.lives.ready();
         if ready == 0 {
             let goes_on = self.pass();
             self.look(Moment::Passed)?;
@@ -287,8 +261,7 @@ impl Run<'_> {
 
     /// Ends those lives. The first panic that nobody in them has heard of counts.
     fn end_lives(&mut self, which: impl Fn(&Life) -> bool) {
-        let ended: Vec<Life> = self.lives.extract_if(.., |life| which(life)).collect();
-        for life in ended {
+        for life in self.lives.take(which) {
             let unheard = life.end();
             self.unheard = self.unheard.take().or(unheard);
         }
@@ -328,46 +301,37 @@ impl Run<'_> {
         }
     }
 
-    fn ready(&self) -> usize {
-        self.lives.iter().map(|life| life.runtime.ready()).sum()
-    }
-
-    /// The lives in turn: the one after that which ran last comes first.
-    fn in_turn(&self) -> impl Iterator<Item = usize> {
-        let n = self.lives.len();
-        let first = self.last.place + 1;
-        (0..n).map(move |index| (first + index) % n)
-    }
-
     /// Runs one of those that can.
     fn step(&mut self, ready: usize) {
         let mut pick = self.pick(ready);
-        let mut lives = self.in_turn();
-        let found = lives.find(|&life| {
-            let here = self.lives[life].runtime.ready();
-            let found = pick < here;
-            pick -= if found { 0 } else { here };
+        let mut lives = self.lives.in_turn(self.last.place + 1);
+        let found = lives.find(|(_, here)| {
+            let found = pick < *here;
+            pick -= if found { 0 } else { *here };
             found
         });
         drop(lives);
-        let Some(index) = found else {
+        let Some(number) = found.map(|(life, _)| life.number) else {
             return;
         };
         // What has arrived before, and what the task does to the network.
         self.draw_network();
-        let life = &self.lives[index];
+        let Some(life) = self.lives.get(number) else {
+            return;
+        };
         let who = self.drawing.as_ref().and(life.runtime.ready_party(pick));
         if let Some(task) = life.runtime.step(pick) {
             self.last = Last {
-                place: index,
-                life: life.number,
+                place: self.lives.place_of(life),
+                life: number,
                 task,
             };
         }
         if let (Some(drawing), Some(who)) = (&mut self.drawing, who) {
             let (record, time) = (life.runtime.handle().flight_record(), self.world.elapsed());
-            drawing.add_poll(life.number as usize, who, &record, time);
+            drawing.add_poll(number as usize, who, &record, time);
         }
+        self.lives.touch(number);
         self.draw_network();
     }
 
@@ -387,8 +351,7 @@ impl Run<'_> {
         let mut engine = self.world.lock();
         if engine.decisions.wants_tasks() {
             let mut numbers = Vec::with_capacity(ready);
-            for index in self.in_turn() {
-                let life = &self.lives[index];
+            for (life, _) in self.lives.in_turn(self.last.place + 1) {
                 life.runtime.ready_numbers(&mut numbers);
                 let number = u64::from(life.number) << 32;
                 tasks.extend(numbers.drain(..).map(|task| number | u64::from(task)));
@@ -406,8 +369,7 @@ impl Run<'_> {
 
     /// The task that ran last.
     fn who_ran(&self) -> String {
-        let mut lives = self.lives.iter();
-        let Some(life) = lives.find(|life| life.number == self.last.life) else {
+        let Some(life) = self.lives.get(self.last.life) else {
             return "a node that has ended".to_owned();
         };
         let last = life.runtime.last_party();
@@ -424,10 +386,11 @@ impl Run<'_> {
 
     /// Nobody can run: moves time on to when somebody can. `false`: nobody ever will.
     fn pass(&mut self) -> bool {
-        let mut next = self.wake_timers();
-        if self.ready() > 0 {
+        self.lives.wake_timers(self.world);
+        if self.lives.ready() > 0 {
             return true;
         }
+        let mut next = self.lives.next_timer(self.world);
         let engine = self.world.lock();
         if let Some(happens) = engine.net.next() {
             next = Some(next.map_or(happens, |next| next.min(happens)));
@@ -439,21 +402,12 @@ impl Run<'_> {
         next.is_some()
     }
 
-    /// Wakes who waits for a time that has come; the next such time.
-    fn wake_timers(&self) -> Option<Duration> {
-        let nexts = self.lives.iter().filter_map(|life| {
-            let next = life.runtime.wake_timers()?;
-            Some(self.world.lock().nodes.clock(life.node).global(next))
-        });
-        nexts.min()
-    }
-
     fn pass_to(&mut self, time: Duration) {
         let mut engine = self.world.lock();
         engine.now = engine.now.max(time);
         drop(engine);
         self.world.with_net(|net, context| net.go_on(context));
-        self.wake_timers();
+        self.lives.wake_timers(self.world);
     }
 
     /// The poll took a while.
@@ -461,7 +415,7 @@ impl Run<'_> {
         /// So finely it is decided.
         const PARTS: usize = 8;
         // New timers count from before.
-        self.wake_timers();
+        self.lives.wake_timers(self.world);
         let mut engine = self.world.lock();
         let part = engine.decisions.choose(About::Time, PARTS);
         let took = part_of(self.rules.busy, part, PARTS);
@@ -470,10 +424,11 @@ impl Run<'_> {
         self.pass_to(now);
     }
 
-    /// Nodes whose program has ended are gone; one that failed fails the run.
+    /// A node whose program has ended is gone, and has run last; one that failed fails the run.
     fn sweep(&mut self) -> Result<(), Trouble> {
-        while let Some(index) = (1..self.lives.len()).find(|&i| self.lives[i].root.is_finished()) {
-            let mut life = self.lives.remove(index);
+        if self.last.life > 0
+            && let Some(mut life) = self.lives.take_ended(self.last.life)
+        {
             let name = life.name.clone();
             let end = end_of(&mut life.root);
             self.world.lock().nodes.ended(life.node, life.incarnation);
@@ -487,7 +442,7 @@ impl Run<'_> {
 
     fn who_waits(&self) -> String {
         let mut text = String::new();
-        for life in &self.lives {
+        for life in self.lives.all() {
             let waits = life.runtime.handle().who_waits();
             if life.node > 0 && !waits.is_empty() {
                 text.push_str(&format!("\n  on node {}:", life.name));
@@ -499,20 +454,20 @@ impl Run<'_> {
 
     /// The program has ended: how, and what is left.
     fn ended(&mut self, waited: &Waits) -> Option<Trouble> {
-        if let Err(trouble) = end_of(&mut self.lives[0].root) {
+        if let Err(trouble) = end_of(&mut self.lives.program().root) {
             return Some(trouble);
         }
         if self.rules.settles {
             // Servers on other nodes may go on.
             self.end_lives(|life| life.number > 0);
-            while self.lives[0].runtime.tasks() > 0 {
+            while self.lives.program().runtime.tasks() > 0 {
                 match self.turn() {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(trouble) => return Some(trouble),
                 }
             }
-            let left = self.lives[0].runtime.tasks();
+            let left = self.lives.program().runtime.tasks();
             if left > 0 {
                 let waits = self.who_waits();
                 return Some(Trouble::new(
@@ -521,7 +476,7 @@ impl Run<'_> {
                 ));
             }
             // Time has not passed since: what is due one day is still there.
-            let timed = self.lives[0].runtime.wake_timers().is_some();
+            let timed = self.lives.program().runtime.wake_timers().is_some();
             let mut waits = sched::waits();
             waits.retain(|at, _| !waited.contains_key(at));
             if timed || !waits.is_empty() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use tidings::sched::{Choice, Ledger, Seam};
@@ -142,6 +143,17 @@ impl World {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The time, and whether a clock was set since this was asked.
+    pub(crate) fn time(&self) -> (Duration, bool) {
+        let mut engine = self.lock();
+        (engine.now, engine.nodes.were_clocks_set())
+    }
+
+    /// When a node's clock shows this.
+    pub(crate) fn global(&self, node: usize, local: Duration) -> Duration {
+        self.lock().nodes.clock(node).global(local)
+    }
+
     /// Does something in the network, and wakes whom that concerns.
     pub(crate) fn with_net<R>(&self, f: impl FnOnce(&mut Net, &mut net::Context<'_>) -> R) -> R {
         let mut wakers = Vec::new();
@@ -159,7 +171,7 @@ impl World {
         };
         let result = f(net, &mut context);
         drop(engine);
-        wakers.into_iter().for_each(std::task::Waker::wake);
+        wakers.into_iter().for_each(Waker::wake);
         result
     }
 
@@ -354,6 +366,7 @@ pub(crate) struct NodeSeam {
     pub(crate) node: usize,
     /// Among all lives of all nodes.
     pub(crate) life: u32,
+    pub(crate) bell: Waker,
     pub(crate) interrupts: bool,
 }
 
@@ -381,6 +394,10 @@ impl Seam for NodeSeam {
 
     fn incarnation(&self) -> Option<u64> {
         Some(self.life.into())
+    }
+
+    fn bell(&self) -> Option<Waker> {
+        Some(self.bell.clone())
     }
 
     fn fault(&mut self, at: &'static Location<'static>) -> bool {

@@ -7,6 +7,7 @@ mod limits;
 mod links;
 mod local;
 mod lookup;
+mod many;
 mod monitors;
 mod nodes;
 mod peers;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{TcpListener, TcpStream};
-use tidings::time::sleep;
+use tidings::time::{sleep, timeout};
 use tidings_sim::{Sim, world};
 
 const PORT: u16 = 7;
@@ -91,4 +91,38 @@ fn a_connection_has_no_hole_where_what_a_cut_link_held_is_lost() {
         let [came, lost] = *seen.lock().unwrap();
         assert!(lost > 0 && (came > 0) == crashes, "{came} {lost}");
     }
+}
+
+#[test]
+fn a_machine_that_is_cut_off_before_it_crashes_is_silent_until_it_is_healed() {
+    const SECOND: Duration = Duration::from_secs(1);
+    Sim::new(0).seeds(10).run(|| async {
+        let here = world().program();
+        let node = world().node("off", || async {
+            let listener = TcpListener::bind(([0, 0, 0, 0], PORT))?;
+            let mut streams = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                stream.write_all(b"x").await?;
+                streams.push(stream);
+            }
+            Ok::<(), io::Error>(())
+        });
+        sleep(SECOND).await;
+        let to = node.address(PORT);
+        let mut before = TcpStream::connect(to).await.unwrap();
+        let mut byte = [0];
+        before.read_exact(&mut byte).await.unwrap();
+        node.partition(&here);
+        node.crash();
+        let connected = timeout(SECOND, TcpStream::connect(to)).await;
+        assert!(connected.is_err(), "nobody answers");
+        assert!(timeout(SECOND, before.read(&mut byte)).await.is_err());
+        node.restart();
+        node.heal(&here);
+        let error = before.read(&mut byte).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        sleep(SECOND).await;
+        let mut after = TcpStream::connect(to).await.unwrap();
+        after.read_exact(&mut byte).await.unwrap();
+    });
 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::TryLockError;
+use std::task::Waker;
 use std::time::Duration;
 
 use super::blocking::Blocking;
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     pub(super) working: AtomicUsize,
     /// Where the next task from outside goes.
     next: AtomicUsize,
+    /// Under a seam, which may have one.
+    bell: Option<Waker>,
     /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
     solo: Mutex<Option<Arc<Parker>>>,
 }
@@ -139,6 +142,7 @@ impl Shared {
             running: AtomicUsize::new(workers),
             working: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
+            bell: builder.seam.as_ref().and_then(|seam| seam.bell()),
             solo: Mutex::new(None),
         }
     }
@@ -165,8 +169,13 @@ impl Shared {
             if parker.unpark() {
                 self.wake_poller();
             }
-        } else if let Some(parker) = &*lock(&self.solo) {
-            parker.unpark();
+        } else {
+            if let Some(bell) = &self.bell {
+                bell.wake_by_ref();
+            }
+            if let Some(parker) = &*lock(&self.solo) {
+                parker.unpark();
+            }
         }
     }
 

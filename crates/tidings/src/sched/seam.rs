@@ -10,6 +10,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::Location;
 use std::sync::OnceLock;
+use std::task::Waker;
 use std::time::Duration;
 
 /// What a choice is about, for traces and for exploration strategies.
@@ -52,6 +53,13 @@ pub trait Seam: Send {
 
     /// The [`incarnation`] of the node that this runtime is; `None`: that of the process.
     fn incarnation(&self) -> Option<u64> {
+        None
+    }
+
+    /// Woken, from any thread, when a task of this runtime was woken or spawned by who is not one of them: more could
+    /// run than was [`ready`](super::Runtime::ready). So who drives many runtimes need not ask all of them. Asked once,
+    /// at the start.
+    fn bell(&self) -> Option<Waker> {
         None
     }
 
