@@ -239,8 +239,8 @@ impl World {
     /// An invariant: the run fails if it does not hold after a step of any task.
     ///
     /// ```should_panic
-    /// # use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
-    /// # use tidings_sim::{Sim, world};
+    /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
+    /// use tidings_sim::{Sim, world};
     /// Sim::new(1).run(|| async {
     ///     let inside = Arc::new(AtomicU32::new(0));
     ///     let seen = Arc::clone(&inside);

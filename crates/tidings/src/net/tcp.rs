@@ -223,7 +223,7 @@ impl TcpStream {
     ///
     /// ```
     /// # use tidings::net::{TcpListener, TcpStream};
-    /// # use futures::io::AsyncReadExt;
+    /// use futures::io::AsyncReadExt;
     /// # tidings::Runtime::new().unwrap().block_on(async {
     /// # let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
     /// # let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
