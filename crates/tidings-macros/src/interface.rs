@@ -556,4 +556,52 @@ mod tests {
         let all = expanded("trait Odd { async unsafe fn get(&self) -> u8; }");
         assert!(all.contains("a method is not `unsafe`"), "{all}");
     }
+
+    #[test]
+    fn a_remote_method_is_sent_and_received_by_the_same_number() {
+        let item =
+            "trait Shop { async fn tell(&mut self, what: String); async fn ask(&self) -> u8; }";
+        let all = expand(quote!(remote), item.parse().unwrap()).to_string();
+        for part in [
+            "Self :: Tell (argument_0) => way . tell (0usize , & (argument_0 ,)) ,",
+            "Self :: Ask (reply) => way . call (1usize , & () , reply) ,",
+            "0usize => { let (argument_0 ,) = way . arguments :: <",
+            "1usize => { let () = way . arguments :: <",
+            "Ok (Self :: Ask (way . reply () ?))",
+        ] {
+            assert!(all.contains(part), "{part} in {all}");
+        }
+        // What stands first is told first, by its name and those of its arguments.
+        let told = all.find(r#"("tell" , & ["what"])"#).unwrap();
+        assert!(told < all.find(r#"("ask" , & [])"#).unwrap());
+    }
+
+    #[test]
+    fn a_remote_interface_has_no_methods_under_cfg_and_others_may() {
+        let item = "trait Shop { #[cfg(unix)] async fn ask(&self) -> u8; }";
+        let remote = expand(quote!(remote), item.parse().unwrap()).to_string();
+        assert!(remote.contains("no `cfg`"), "{remote}");
+        assert!(!expanded(item).contains("compile_error"));
+    }
+
+    #[test]
+    fn an_option_is_given_once_and_by_itself() {
+        for (options, says) in [
+            (quote!(remote, remote), "`remote` is given twice"),
+            (quote!(remote = true), "`remote` stands by itself"),
+            (quote!(crate = a, crate = b), "`crate` is given twice"),
+            (quote!(local), "has no option `local`"),
+        ] {
+            let all = expand(
+                options.clone(),
+                quote!(
+                    trait A {
+                        async fn a(&self);
+                    }
+                ),
+            )
+            .to_string();
+            assert!(all.contains(says), "{options}: {all}");
+        }
+    }
 }

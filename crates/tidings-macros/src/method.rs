@@ -326,4 +326,41 @@ mod tests {
         let expected = r#"# [doc (hidden)] # [deprecated] # [doc = "Stands for [`Door::open`]."]"#;
         assert_eq!(attributes.to_string(), expected);
     }
+
+    #[test]
+    fn a_method_answers_if_it_says_what_be_it_nothing() {
+        let interface = parse_quote! {
+            trait Door {
+                async fn open(&mut self);
+                async fn close(&mut self) -> ();
+                async fn knock(&self, times: u8, reply: Reply<bool>);
+            }
+        };
+        let methods = methods(&interface).unwrap();
+        let answers: Vec<_> = methods
+            .iter()
+            .map(|method| {
+                (
+                    method.reply.is_some(),
+                    method.answers,
+                    method.arguments.len(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            answers,
+            [(false, false, 0), (true, false, 0), (true, true, 1)]
+        );
+    }
+
+    #[test]
+    fn two_methods_of_one_message_name_may_stand_under_cfgs_only() {
+        let two = |one: &str, other: &str| {
+            let text =
+                format!("trait A {{ {one} async fn a_b(&self); {other} async fn aB(&self); }}");
+            methods(&syn::parse_str(&text).unwrap()).is_ok()
+        };
+        assert!(two("#[cfg(unix)]", "#[cfg(windows)]"));
+        assert!(!two("", "") && !two("#[cfg(unix)]", "") && !two("", "#[cfg(unix)]"));
+    }
 }

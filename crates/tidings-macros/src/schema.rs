@@ -87,3 +87,66 @@ fn plain(attributes: &[Attribute]) -> Result<()> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::expand;
+
+    #[test]
+    fn a_shape_has_the_names_of_fields_and_variants_and_the_bounds_of_its_parameters() {
+        let shape = expand(quote! {
+            struct Point<T> { x: T, r#type: u8 }
+        })
+        .to_string();
+        for part in [
+            r#"("x:" , "#,
+            r#"("type:" , "#,
+            r#""{" , "#,
+            "T : :: tidings :: remote :: Schema",
+        ] {
+            assert!(shape.contains(part), "{part} in {shape}");
+        }
+        let shape = expand(quote!(
+            enum Way {
+                Up,
+                To(u8, Point),
+            }
+        ))
+        .to_string();
+        for part in [r#"("Up" , "#, r#"("To" , "#, r#"("" , "#, r#""(" , "#] {
+            assert!(shape.contains(part), "{part} in {shape}");
+        }
+    }
+
+    #[test]
+    fn what_serde_makes_another_shape_of_is_refused_wherever_it_says_so() {
+        for item in [
+            quote!(
+                #[serde(transparent)]
+                struct A(u8);
+            ),
+            quote!(
+                struct A {
+                    #[serde(skip)]
+                    x: u8,
+                }
+            ),
+            quote!(
+                enum A {
+                    #[serde(rename = "b")]
+                    B,
+                }
+            ),
+            quote!(
+                enum A {
+                    B(#[serde(default)] u8),
+                }
+            ),
+        ] {
+            let said = expand(item.clone()).to_string();
+            assert!(said.contains("implement it by hand"), "{item}: {said}");
+        }
+    }
+}

@@ -61,6 +61,8 @@ pub(super) const ENGINES: &[Engine] = &[
     // On the engine in memory: a nats-server is not everywhere.
     plain("cluster", "-p tidings-nats --no-default-features --test it"),
     plain("links-unit", "-p tidings-link --lib"),
+    plain("macros-unit", "-p tidings-macros --lib"),
+    plain("sim-unit", "-p tidings-sim --lib"),
 ];
 
 /// The tests within the library.

@@ -5,7 +5,7 @@
 //! ```text
 //! == name-of-the-mutant
 //! in: channel/chan.rs          below crates/tidings/src; or tidings-link/hub.rs: below that crate's,
-//!                             and so of tidings-nats
+//!                             and so of tidings-nats, tidings-sim and tidings-macros
 //! bug: what is wrong with it
 //! like: the bug of another library that it resembles        (optional)
 //! try: it cancel::        the engine expected to kill it, and which of its tests   (optional)
@@ -27,6 +27,13 @@ use crate::command::{read, root};
 const LIST: &str = "xtask/src/mutants/list";
 /// What entries name their files below.
 const SOURCES: &str = "crates/tidings/src";
+/// The other crates that have some.
+const OTHERS: &[&str] = &[
+    "tidings-link",
+    "tidings-macros",
+    "tidings-nats",
+    "tidings-sim",
+];
 
 /// One seeded bug.
 pub(super) struct Entry {
@@ -55,7 +62,7 @@ impl Entry {
     /// The file in the tree.
     fn path(&self) -> String {
         match self.file.split_once('/') {
-            Some((of @ ("tidings-link" | "tidings-nats"), file)) => {
+            Some((of, file)) if OTHERS.contains(&of) => {
                 format!("crates/{of}/src/{file}")
             }
             _ => format!("{SOURCES}/{}", self.file),
@@ -214,7 +221,7 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
         lines.for_each(|line| new += &format!("{line}\n"));
         texts.insert(path, new);
     }
-    for of in ["tidings", "tidings-link", "tidings-nats"] {
+    for of in OTHERS.iter().chain(&["tidings"]) {
         super::append_switch(&format!("crates/{of}/src/lib.rs"), &mut texts)?;
     }
     Ok(texts)

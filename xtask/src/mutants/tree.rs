@@ -34,6 +34,7 @@ impl Tree {
             let library = [
                 "crates/tidings/",
                 "crates/tidings-link/",
+                "crates/tidings-macros/",
                 "crates/tidings-nats/",
                 "crates/tidings-sim/",
             ];

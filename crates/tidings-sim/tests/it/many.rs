@@ -76,7 +76,8 @@ fn no_time_is_waited_for_whose_timer_another_node_has_dropped() {
             let leaves = Arc::clone(&leaves);
             async move {
                 let mut timer = Box::pin(sleep(3 * SECOND).into_future());
-                poll_fn(|cx| Poll::Ready(assert!(timer.as_mut().poll(cx).is_pending()))).await;
+                let waits = poll_fn(|cx| Poll::Ready(timer.as_mut().poll(cx).is_pending())).await;
+                assert!(waits);
                 *leaves.lock().unwrap() = Some(timer);
                 pending::<()>().await;
             }

@@ -97,3 +97,15 @@ fn an_invariant_is_asked_after_polls_and_not_as_time_passes() {
         held.store(false, Ordering::SeqCst);
     });
 }
+
+#[test]
+fn what_is_hot_anew_is_hot_since_then() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (hot, is_hot) = switch(true);
+        world().not_hot_for("x", 3 * SECOND, is_hot);
+        for on in [true, false, true, false] {
+            hot.store(on, Ordering::SeqCst);
+            sleep(2 * SECOND).await;
+        }
+    });
+}
