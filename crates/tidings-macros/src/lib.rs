@@ -8,6 +8,7 @@ mod entry;
 mod interface;
 mod method;
 mod options;
+mod reference;
 mod remote;
 mod schema;
 mod ways;
