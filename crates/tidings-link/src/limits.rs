@@ -55,7 +55,7 @@ pub struct Limits {
     /// others go on. That is for few that keep large messages: where there are such, it is to be larger.
     pub link_window: Grant,
     /// How many bytes may wait to be written before requests wait: ours in their mailboxes, the peer's
-    /// undecoded; 4 MiB by default. While as many wait of what a peer brings about without requests (answers
+    /// undecoded; 4 MiB by default, and at least 1, with which they wait while anything does. While as many wait of what a peer brings about without requests (answers
     /// to its questions for names and for a word, credit, references given up; 256 KiB at least), nothing of
     /// it is read. Answers to its calls are written whatever waits: of what they take at once `calls` is the
     /// limit.

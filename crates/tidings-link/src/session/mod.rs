@@ -199,6 +199,7 @@ impl Session {
     #[must_use]
     pub fn new(identity: &Identity, mut limits: Limits, now: Instant) -> Self {
         limits.calls = limits.calls.min(CALLS);
+        limits.outgoing = limits.outgoing.max(1);
         let mut out = Outbox::default();
         let hello = Hello {
             magic: frame::MAGIC,

@@ -496,18 +496,21 @@ fn the_same_calls_hold_under_a_hundred_schedules() {
 
 #[test]
 fn a_request_that_waits_because_too_much_is_to_be_written_is_counted() {
-    run(7, || async {
-        let narrow = Limits {
-            outgoing: 1,
-            ..Limits::default()
-        };
-        let (_counter, _server, client, _) = pair(Fault::none(), narrow);
-        let there: CounterRef = client.get("counter").await.unwrap();
-        let before = client.stats().await.congested;
-        for n in 0..3 {
-            there.add(n).await.unwrap();
-        }
-        assert_eq!(there.get().await.unwrap(), 3);
-        assert!(client.stats().await.congested > before);
-    });
+    // None at all is one: a link on which nothing may wait would send nothing.
+    for outgoing in [1, 0] {
+        run(7, move || async move {
+            let narrow = Limits {
+                outgoing,
+                ..Limits::default()
+            };
+            let (_counter, _server, client, _) = pair(Fault::none(), narrow);
+            let there: CounterRef = client.get("counter").await.unwrap();
+            let before = client.stats().await.congested;
+            for n in 0..3 {
+                there.add(n).await.unwrap();
+            }
+            assert_eq!(there.get().await.unwrap(), 3);
+            assert!(client.stats().await.congested > before);
+        });
+    }
 }

@@ -47,14 +47,17 @@ fn a_panic_that_nobody_hears_fails_the_run_by_its_line() {
 }
 
 #[test]
-fn a_panic_on_a_node_that_nobody_hears_fails_the_run_though_the_node_crashes() {
-    for crashes in [false, true] {
+fn a_panic_on_a_node_that_nobody_hears_fails_the_run_though_the_node_crashes_or_ends() {
+    for (crashes, ends) in [(false, false), (true, false), (false, true)] {
         let failure = fails(move || async move {
-            let node = world().node("store", async move || {
+            let node = world().node("store", move || async move {
                 let_go().await;
-                sleep(Duration::from_secs(1)).await;
+                if !ends {
+                    sleep(Duration::from_secs(1)).await;
+                }
             });
             sleep(Duration::from_millis(1)).await;
+            assert_eq!(node.is_up(), !ends);
             if crashes {
                 node.crash();
                 sleep(Duration::from_millis(1)).await;
