@@ -187,21 +187,25 @@ fn what_waits_for_credit_as_a_link_drains_is_sent_and_what_comes_behind_it_is_no
     }
 }
 
+/// The client sends and goes; the counter begins to take messages long after that, and has all.
+async fn has_all_when_the_other_has_gone((open, here, server, client, there): Slow) {
+    for n in 1..=10 {
+        there.add(n).await.unwrap();
+    }
+    client.drain();
+    assert_eq!(client.down().await, Broken::Drained);
+    tidings::after(Duration::from_secs(1)).await;
+    assert_eq!(server.exit(), None);
+    open.send(()).unwrap();
+    assert_eq!(server.down().await, Broken::Drained);
+    assert_eq!(here.get().await.unwrap(), 55);
+    assert_eq!(server.stats().await.lost_in, 0);
+}
+
 #[test]
 fn what_a_peer_has_sent_that_has_gone_in_order_is_given_to_its_actors() {
     run(15, || async {
-        let (open, here, server, client, there) = slow(Limits::default()).await;
-        for n in 1..=10 {
-            there.add(n).await.unwrap();
-        }
-        client.drain();
-        assert_eq!(client.down().await, Broken::Drained);
-        tidings::after(Duration::from_secs(1)).await;
-        assert_eq!(server.exit(), None);
-        open.send(()).unwrap();
-        assert_eq!(server.down().await, Broken::Drained);
-        assert_eq!(here.get().await.unwrap(), 55);
-        assert_eq!(server.stats().await.lost_in, 0);
+        has_all_when_the_other_has_gone(slow(Limits::default()).await).await;
         // Nobody waits for ever for an actor that takes none.
         let (_shut, _here, server, client, there) = slow(Limits::default()).await;
         for n in 1..=10 {
@@ -255,18 +259,8 @@ fn what_a_peer_has_sent_that_has_gone_in_order_is_given_to_its_actors_though_its
     ] {
         run(16, move || async move {
             let breaks = |pipe| Breaks(pipe, kind);
-            let (open, here, server, client, there) = slow_over(breaks, Limits::default()).await;
-            for n in 1..=10 {
-                there.add(n).await.unwrap();
-            }
-            client.drain();
-            assert_eq!(client.down().await, Broken::Drained);
-            tidings::after(Duration::from_secs(1)).await;
-            assert_eq!(server.exit(), None);
-            open.send(()).unwrap();
-            assert_eq!(server.down().await, Broken::Drained);
-            assert_eq!(here.get().await.unwrap(), 55);
-            assert_eq!(server.stats().await.lost_in, 0);
+            let slow = slow_over(breaks, Limits::default()).await;
+            has_all_when_the_other_has_gone(slow).await;
         });
     }
 }
