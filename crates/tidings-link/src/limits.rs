@@ -55,10 +55,10 @@ pub struct Limits {
     /// others go on. That is for few that keep large messages: where there are such, it is to be larger.
     pub link_window: Grant,
     /// How many bytes may wait to be written before requests wait: ours in their mailboxes, the peer's
-    /// undecoded; 4 MiB by default, and at least 1, with which they wait while anything does. While as many wait of what a peer brings about without requests (answers
-    /// to its questions for names and for a word, credit, references given up; 256 KiB at least), nothing of
-    /// it is read. Answers to its calls are written whatever waits: of what they take at once `calls` is the
-    /// limit.
+    /// undecoded; 4 MiB by default, and at least 1, with which they wait while anything does. While as many
+    /// wait of what a peer brings about without requests (answers to its questions for names and for a word,
+    /// credit, references given up; 256 KiB at least), nothing of it is read. Answers to its calls are written
+    /// whatever waits: of what they take at once `calls` is the limit.
     pub outgoing: usize,
     /// So often in a second the peer may say what nothing else bounds; 10,000 by default. More end the
     /// link. It is pings, their answers, and questions for names that are refused. That callers have gone,

@@ -126,28 +126,24 @@ impl Lives {
     pub(crate) fn take_ended(&mut self, number: u32) -> Option<Life> {
         let place = self.place(number)?;
         let ended = self.all[place].root.is_finished();
-        ended.then(|| self.forget(place))
+        ended.then(|| {
+            self.forget(number);
+            self.all.remove(place)
+        })
     }
 
     /// Takes those out, in their order.
     pub(crate) fn take(&mut self, which: impl Fn(&Life) -> bool) -> Vec<Life> {
-        let places: Vec<usize> = (0..self.all.len())
-            .filter(|&place| which(&self.all[place]))
-            .collect();
-        let mut taken: Vec<Life> = places
-            .into_iter()
-            .rev()
-            .map(|place| self.forget(place))
-            .collect();
-        taken.reverse();
+        let taken: Vec<Life> = self.all.extract_if(.., |life| which(life)).collect();
+        for life in &taken {
+            self.forget(life.number);
+        }
         taken
     }
 
-    fn forget(&mut self, place: usize) -> Life {
-        let life = self.all.remove(place);
-        self.total -= self.ready.remove(&life.number).unwrap_or(0);
-        self.is_due(life.number, None);
-        life
+    fn forget(&mut self, number: u32) {
+        self.total -= self.ready.remove(&number).unwrap_or(0);
+        self.is_due(number, None);
     }
 
     /// How many tasks could run.

@@ -35,7 +35,7 @@ use crate::task::{go_on, here};
 /// All in one, because "the last sender goes" and "the memory is freed" are decisions that two
 /// counters take at different moments: the last sender would close a channel that the last
 /// receiver has freed. Here each side as a whole owns one `OTHER`, which its last handle gives
-/// up only after it has closed: a handle that goes costs one subtraction.
+/// up only after it has closed: a handle that goes costs one subtraction, and the very last a look.
 #[derive(Debug)]
 struct Refs(AtomicU64);
 
